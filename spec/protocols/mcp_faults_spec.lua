@@ -1,5 +1,6 @@
 -- Servers of MCP that fail, lie, flood, are silent or end: each is bounded, and the call says why.
 local ah = require "agenthost"
+local command = require "support.command"
 local mcp = require "support.mcp"
 
 -- Returns what a registry's call of the tool gives, made in a task.
@@ -224,47 +225,60 @@ describe("a server of MCP that", function()
     assert.is_table(mcp.last(log, "notifications/cancelled"))
   end)
 
-  it("is killed at a random time leaves no process and no call that waits", function()
-    local servers, logs = {}, {}
-    for i = 1, 20 do
-      servers[i], logs[i] = mcp.server([[return { tools = { tool "t" }, call = { t = function(args)
-        os.execute "sleep 0.02"
-        return args.text
-      end } }]], { timeout = 60 })
-    end
-    local ended = 0
-    local function use(i)
-      for n = 1, 3 do
-        local reply = ah.run { tools = { servers[i] }, "Go.", model = ah.scripted {
-          { calls = { { name = "t", arguments = { text = "x" .. n } } } }, "Done." } }
-        ended = ended + (reply and reply.messages[3].content ~= "" and 1 or 0)
+  -- Waits for the end of the processes that a log names; returns the command of one that goes on.
+  local function remains(log)
+    for _, row in ipairs(log()) do
+      local file <close> = row.pid and io.open(("/proc/%d/cmdline"):format(row.pid)) or nil
+      local words = file and file:read "a" or ""
+      if words:find("fake_mcp", 1, true) then
+        return words
       end
     end
-    local function kill(i)
-      ah.sleep(0.05 + ah.random() / 5)
-      local ok, list = pcall(logs[i])
-      if ok and list[1] then
-        os.execute(("kill -9 %d 2>/dev/null"):format(list[1].pid))
-      end
-    end
-    local work = {}
-    for i = 1, #servers do
-      work[#work + 1] = function() use(i) end
-      work[#work + 1] = function() kill(i) end
-    end
-    ah.all(work)
-    assert.is_true(ended > 0)
-    for i = 1, #servers do
-      servers[i]:close()
-      for _, row in ipairs(logs[i]()) do
-        local file = row.pid and io.open(("/proc/%d/cmdline"):format(row.pid))
-        local words = file and file:read "a" or ""
-        assert.is_nil(words:find("fake_mcp", 1, true), words)
-        if file then
-          file:close()
+  end
+
+  -- Makes calls of servers that are killed meanwhile, each once. Returns how many calls have ended
+  -- with a result, good or bad, and how many servers were killed.
+  local function kill_all(servers, logs)
+    local ended, killed, work = 0, 0, {}
+    for i, server in ipairs(servers) do
+      work[#work + 1] = function()
+        for n = 1, 3 do
+          local text = call(server, "t", { text = "x" .. n })
+          ended = ended + (text ~= "" and 1 or 0)
         end
       end
+      work[#work + 1] = function()
+        ah.sleep(0.05 + ah.random() / 5)
+        local ok, list = pcall(logs[i])
+        killed = killed + (ok and list[1]
+          and os.execute(("kill -9 %d 2>/dev/null"):format(list[1].pid)) and 1 or 0)
+      end
     end
+    ah.all(work)
+    return ended, killed
+  end
+
+  it("is killed at a random time leaves no process and no call that waits", function()
+    local ended, killed = 0, 0
+    for _ = 1, 2 do -- 100 servers, not all at once
+      local servers, logs = {}, {}
+      for i = 1, 50 do
+        servers[i], logs[i] = mcp.server([[return { tools = { tool "t" }, call = {
+          t = function(args)
+            os.execute "sleep 0.02"
+            return args.text
+          end } }]], { timeout = 60, optional = true })
+      end
+      local some, dead = kill_all(servers, logs)
+      ended, killed = ended + some, killed + dead
+      for i = 1, #servers do
+        servers[i]:close()
+        assert.is_nil(remains(logs[i]))
+      end
+      mcp.clear()
+    end
+    assert.are.equal(300, ended)
+    assert.is_true(killed > 50, killed)
   end)
 
   it("fails to start fails for all that wait for it, after one start", function()
@@ -302,6 +316,43 @@ describe("a server of MCP that", function()
     }
     assert.are.equal("deadline_exceeded", err.code)
     assert.is_true(ah.now() - before < 15)
+  end)
+
+  -- True if no process with that id is at work, or within 30 seconds.
+  local function ends(pid)
+    for _ = 1, 600 do
+      local stat <close> = io.open(("/proc/%d/stat"):format(pid))
+      local state = stat and stat:read "a":match "%) (%a)" or "X"
+      if state == "X" or state == "Z" then
+        return true
+      end
+      ah.sleep(0.05)
+    end
+  end
+
+  it("does not outlive a host that is killed, nor does what it has started", function()
+    local sleeper = command.temp()
+    local fields, log = mcp.fields(([[return { tools = { tool "t" }, call = { t = function()
+      os.execute "echo $$ >%s; exec sleep 600" end } }]]):format(sleeper))
+    local script = command.temp(([[local ah = require "agenthost"
+      local server = ah.mcp { name = "fake", command = %q, args = { %q, %q, %q } }
+      ah.run { tools = { server }, "Go.",
+        model = ah.scripted { { calls = { { name = "t" } } } } }]])
+      :format(fields.command, table.unpack(fields.args)))
+    local pipe <close> = io.popen(("%s %s >/dev/null 2>&1 & echo $!"):format(
+      command.quote(command.BINARY), script))
+    local host, child = pipe:read "n", nil
+    for _ = 1, 600 do
+      local file <close> = assert(io.open(sleeper))
+      child = file:read "n"
+      if child then break end
+      ah.sleep(0.05)
+    end
+    assert.is_truthy(child, "the call was not made")
+    assert(os.execute(("kill -9 %d"):format(host)))
+    assert.is_true(ends(log()[1].pid), "the server goes on")
+    assert.is_true(ends(child), "a process of the server goes on")
+    command.tidy()
   end)
 
   it("is closed with its object, and not started again", function()

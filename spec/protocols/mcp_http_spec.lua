@@ -2,6 +2,7 @@
 -- stream of the server and resuming of the older ones; servers that lie, flood or end early.
 local ah = require "agenthost"
 local far = require "support.mcp_http"
+local raw = require "support.server"
 
 local tool, says = far.tool, far.says
 
@@ -372,6 +373,50 @@ describe("a server over HTTP that is wrong", function()
       end }
     fails(on, "resumed too often")
     assert.are.equal(100, n)
+  end)
+
+  describe("lies about the length of its answer:", function()
+    -- Returns the result of a call whose answer has this header and this end.
+    local function answered(length, more)
+      local function result(id, value)
+        return { body = ah.json.encode { jsonrpc = "2.0", id = id, result = value },
+          headers = { ["Content-Type"] = "application/json" } }
+      end
+      local body = result(3, says "said").body
+      local s <close> = raw.start { responses = {
+        result(1, { supportedVersions = ah.array { "2026-07-28" }, resultType = "complete",
+          capabilities = { tools = ah.object {} } }),
+        result(2, { resultType = "complete", tools = ah.array { tool "go" } }),
+        { raw = true, body = ("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+          .. "Content-Length: %s\r\n\r\n%s%s"):format(length or #body, body, more or "") } } }
+      local server <close> = ah.mcp { url = s.url .. "/mcp", name = "far", timeout = 20 }
+      return calls(server, { { name = "go" } })[1]
+    end
+
+    it("the truth is taken", function()
+      assert.are.equal("said", answered())
+    end)
+
+    it("one that is too short cuts it", function()
+      local text = answered(20)
+      assert.is_truthy(text:find("no answer", 1, true), text)
+    end)
+
+    it("what comes after it is not read", function()
+      assert.are.equal("said", answered(nil, '{"jsonrpc":"2.0","id":3,"result":{}}'))
+    end)
+
+    it("one that is too long is a lost answer", function()
+      local text = answered(100000)
+      assert.is_truthy(text:find("cannot be read", 1, true), text)
+    end)
+
+    it("one that is no number, or too large", function()
+      for _, length in ipairs { "-1", "99999999999999999999", "many" } do
+        local text = answered(length)
+        assert.is_truthy(text:find("MCP server 'far'", 1, true) or text == "said", text)
+      end
+    end)
   end)
 
   it("cannot be reached", function()

@@ -383,6 +383,11 @@ return ah.agent { model = "openai/gpt-4o", tools = {
       print "said"
       io.write "written\n"
       return (arg[1] or "") .. args.word
+    end },
+  ah.tool { name = "used", description = "The most memory that was used, in KiB.",
+    handler = function()
+      local status <close> = io.open "/proc/self/status"
+      return tonumber(status:read "a":match "VmHWM:%s*(%d+)")
     end } } }
 ]]
     after_each(command.tidy)
@@ -418,18 +423,77 @@ return ah.agent { model = "openai/gpt-4o", tools = {
       assert.are.equal(0, p:wait().exit_code)
     end)
 
-    it("refuses a line of more than 16 MiB, and goes on", function()
+    local function used(p)
+      assert(p:write(ah.json.encode { jsonrpc = "2.0", id = 8, method = "tools/call",
+        params = { name = "used", arguments = ah.object {}, _meta = client.meta {} } } .. "\n"))
+      return tonumber(p:line { json = true }.result.content[1].text)
+    end
+
+    local PING = '{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
+
+    it("refuses a line of 100 MiB, keeps little of it, and goes on", function()
       local p <close> = start { "serve", "SCRIPT" }
+      local before = used(p)
       local writer = ah.spawn(function()
         local piece = ("x"):rep(1 << 20)
-        for _ = 1, 20 do
+        for _ = 1, 100 do
           p:write(piece)
         end
-        p:write('\n{"jsonrpc":"2.0","id":7,"method":"ping"}\n')
+        p:write("\n" .. PING:format(7))
       end)
       assert.are.equal(-32600, p:line { json = true }.error.code)
       assert.are.equal(7, p:line { json = true }.id)
       writer:await()
+      assert.is_true(used(p) - before < 64 << 10)
+    end)
+
+    it("waits for the rest of a line", function()
+      local p <close> = start { "serve", "SCRIPT" }
+      local line = PING:format(1)
+      for i = 1, #line do
+        assert(p:write(line:sub(i, i)))
+      end
+      assert.are.equal(1, p:line { json = true }.id)
+      assert(p:write(line:sub(1, 20))) -- the rest never comes
+      p:close_input()
+      assert.are.equal(-32700, p:line { json = true }.error.code)
+      assert.are.equal(0, p:wait().exit_code)
+    end)
+
+    it("answers each request of a flood once", function()
+      local p <close> = start { "serve", "SCRIPT" }
+      local writer = ah.spawn(function()
+        for i = 1, 3000 do
+          p:write(PING:format(i))
+        end
+      end)
+      local seen = {}
+      for _ = 1, 3000 do
+        local m = p:line { json = true }
+        assert.is_nil(seen[m.id])
+        seen[m.id] = m.result or m.error
+      end
+      assert.are.equal(3000, #seen)
+      writer:await()
+    end)
+
+    it("reads no more from a client that does not read", function()
+      local p <close> = start { "serve", "SCRIPT" }
+      local pings, sent = PING:format(1):rep(1000), 0
+      while sent < 64 << 20 and p:write(pings, { timeout = 1 }) do
+        sent = sent + #pings
+      end
+      assert.is_true(sent < 32 << 20, sent)
+    end)
+
+    it("ends with a client that is gone", function()
+      local path = command.write(command.folder() .. "/shop.lua", SCRIPT)
+      local r = command.shell(([[yes '%s' |
+        { timeout -s KILL 60 "$A" mcp serve %s; echo "code $?" >&2; } | head -n 3]]):format(
+        PING:format(1):sub(1, -2), path))
+      assert.are.equal(3, select(2, r.out:gsub("\n", "")))
+      local code = tonumber(r.err:match "code (%d+)")
+      assert.is_true(code ~= nil and code ~= 137, r.err)
     end)
 
     it("listens with --http", function()
