@@ -5,7 +5,6 @@
 local ah = require "agenthost"
 local content = ah._module "agenthost.protocols.mcp.client.content"
 local message = ah._module "agenthost.protocols.mcp.message"
-local questions = ah._module "agenthost.protocols.mcp.client.questions"
 
 local MOST_USED = 4 -- tools and resources of a server that are used
 local MOST_LINES = 200
@@ -99,14 +98,6 @@ function person.progress(_, ...)
   end
 end
 
-local function use_result(result)
-  content.result(result)
-  if result.inputRequests ~= nil then
-    local responses, err = questions.answer("fuzz", result.inputRequests, person)
-    check(responses or nil, err)
-  end
-end
-
 local function check_parts(parts)
   for _, part in ipairs(type(parts) == "table" and parts or { parts }) do
     assert(type(part) == "table" and part.type or is_text(part), "a part that is no part")
@@ -172,7 +163,7 @@ return function(input)
   for _, line in ipairs(lines) do
     local said = message.read((line:gsub("%$%u+", "1")))
     if said and said.kind == "result" then
-      use_result(said.result)
+      content.result(said.result)
     end
   end
 end
