@@ -330,6 +330,10 @@ typedef struct ah_config {
     /* Path of the file in which definitions of tools of MCP servers are pinned, for servers that
      * name none (docs/reference/mcp.md); NULL: they are pinned in memory alone. */
     const char *mcp_pins;
+    /* Path of a file with secrets of the program. If it exists when the host is opened, tools do
+     * not see it: its folder is hidden as that of a store is (docs/reference/stores.md); NULL:
+     * none. */
+    const char *hidden;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */

@@ -147,6 +147,25 @@ insulate("agenthost mcp login", function()
     assert.equal(1, #issuer:asked "/token")
   end)
 
+  it("keeps the tokens where no tool sees them", function()
+    command.shell("mkdir -p " .. home .. "/agenthost")
+    command.write(place(), "a token")
+    command.write(home .. "/other", "another file")
+    local script = command.temp(([[local ah = require "agenthost"
+      local home = %q
+      local files = ah.filesystem { root = home }
+      print(files:read "other", (files:read "agenthost/mcp_credentials.json"))
+      for _, path in ipairs { "/other", "/agenthost/mcp_credentials.json" } do
+        local ok, p = pcall(ah.process, { command = "cat", args = { home .. path },
+          sandbox = "auto" })
+        print(ok and p and (p:line()))
+      end]]):format(home))
+    local out, err, code = run { script }
+    assert.equal(0, code, err)
+    assert.matches("another file\tnil", out, 1, true)
+    assert.is_nil(out:find("a token", 1, true), out)
+  end)
+
   it("takes the name of a server in the user's file", function()
     local _, resource = both()
     local config = { XDG_CONFIG_HOME = home }

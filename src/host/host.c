@@ -150,8 +150,12 @@ ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah
     ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
-    st = ah_loop_new(mem, h->cfg.clock ? program_clock : monotonic_ms, h, &h->loop, err);
+    st = ah_open_stores_hide(h, h->cfg.hidden, err);
+    h->cfg.hidden = NULL;
+    if (st == AH_OK)
+        st = ah_loop_new(mem, h->cfg.clock ? program_clock : monotonic_ms, h, &h->loop, err);
     if (st != AH_OK) {
+        ah_hidden_remove(h->hidden_file);
         free_texts(h);
         free_given(h);
         ah_free(mem, h);
@@ -171,6 +175,7 @@ void ah_host_free(ah_host *h)
     free_texts(h);
     ah_lanes_free(h);
     ah_open_stores_free(h);
+    ah_hidden_remove(h->hidden_file);
     free_given(h);
     ah_loop_free(h->loop);
     ah_secrets_clear(&h->secrets);

@@ -78,8 +78,9 @@ typedef struct ah_host {
     bool logging;                 /* inside the program's log function */
     struct ah_open_store *stores; /* host/keeper.h */
     ah_given_book given;
-    ah_hidden hidden; /* their folders, of which tools know nothing */
-    size_t appends;   /* outstanding ones of all stores, and waits for a search index */
+    ah_hidden hidden; /* folders of which tools know nothing: of stores and of the next one */
+    ah_hidden_folder *hidden_file; /* of ah_config; NULL: none */
+    size_t appends; /* outstanding ones of all stores, and waits for a search index */
     atomic_bool cancel, wake;
     atomic_bool stored;      /* a store has appends that are carried out */
     atomic_bool stop;        /* permanent: nothing new begins */

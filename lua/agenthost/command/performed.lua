@@ -5,7 +5,6 @@
 --   "found", a line end, and the findings for `tell`; or
 --   "resume", a line end, and lines NAME VALUE that name a script to run.
 local ah, use = ...
-local commands = use "commands"
 
 local writer, is_terminal = ah._writer, ah._is_terminal -- kept, because a script may remove them
 
@@ -96,10 +95,15 @@ function M.run(line, command, words, descriptor)
   return ended(out, command.run(line.flags, words, out, line))
 end
 
+-- Returns the program of a command, or of the action of "COMMAND ACTION".
+local function program(name)
+  return use((name:gsub(" ", ".")))
+end
+
 --- Runs it in a state of its own. store: AGENTHOST_STORE, which is no longer in the environment.
 function M.apart(code, descriptor, store)
   local line = line_of(code)
-  local command = commands.find(line.name)
+  local command = program(line.name)
   line.store = store ~= "" and store or nil
   if not command.tell then
     return M.run(line, command, line.words, descriptor)
@@ -113,13 +117,13 @@ end
 function M.answer(code, found, color)
   local line = line_of(code)
   line.color = color
-  return ended(io.stdout, commands.find(line.name).answer(line.flags, line.words, line, found))
+  return ended(io.stdout, program(line.name).answer(line.flags, line.words, line, found))
 end
 
 --- Prints the findings of `apart`, in a Lua state of the command's own.
 function M.tell(code, descriptor, found)
   local line, out = line_of(code), output(descriptor)
-  return ended(out, commands.find(line.name).tell(line.flags, found, out))
+  return ended(out, program(line.name).tell(line.flags, found, out))
 end
 
 return M
