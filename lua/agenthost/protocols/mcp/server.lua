@@ -7,7 +7,7 @@ local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
 local calls = ah._module "agenthost.protocols.mcp.server.calls"
-local headers = ah._module "agenthost.protocols.mcp.client.headers"
+local headers = ah._module "agenthost.protocols.mcp.headers"
 local completion = ah._module "agenthost.protocols.mcp.server.completion"
 local new_changes = ah._module "agenthost.protocols.mcp.server.changes"
 local offers = ah._module "agenthost.protocols.mcp.server.offers"

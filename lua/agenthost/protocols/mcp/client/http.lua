@@ -11,7 +11,7 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local headers = ah._module "agenthost.protocols.mcp.client.headers"
+local headers = ah._module "agenthost.protocols.mcp.headers"
 
 local SAY_TIMEOUT = 10 -- seconds for a message without an answer
 local LAST_TIMEOUT = 2 -- seconds for what is said at an end

@@ -5,7 +5,7 @@
 -- this server, or one of an authorization server (oauth.lua).
 local ah = ...
 
-local headers = ah._module "agenthost.protocols.mcp.client.headers"
+local headers = ah._module "agenthost.protocols.mcp.headers"
 local message = ah._module "agenthost.protocols.mcp.message"
 local new_oauth = ah._module "agenthost.protocols.mcp.server.oauth"
 
