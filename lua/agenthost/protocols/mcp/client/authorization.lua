@@ -426,7 +426,7 @@ end
 -- -- options --------------------------------------------------------------------------------------
 
 local function fault(text, ...)
-  error(ah.error { code = "usage", message = "ah.mcp: auth: " .. text:format(...) }, 0)
+  ah._raise("ah.mcp: auth: " .. text:format(...))
 end
 
 --- Raises an error for options that cannot work.

@@ -26,8 +26,8 @@ local completion = {}
 
 local function ref_of(given)
   if (given.prompt == nil) == (given.uri_template == nil) then
-    error(ah.error { code = "usage", message = ("%s: one of the fields 'prompt' and 'uri_template' "
-      .. "must be given, found %s"):format(WHAT, given.prompt and "both" or "none") }, 4)
+    ah._raise(("%s: one of the fields 'prompt' and 'uri_template' must be given, found %s"):format(
+      WHAT, given.prompt and "both" or "none"))
   elseif given.prompt then
     return { type = "ref/prompt", name = given.prompt }
   end

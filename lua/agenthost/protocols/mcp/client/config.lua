@@ -93,7 +93,7 @@ end
 -- -- checks ---------------------------------------------------------------------------------------
 
 local function fault(text, ...)
-  error(ah.error { code = "usage", message = WHAT .. ": " .. text:format(...) })
+  ah._raise(WHAT .. ": " .. text:format(...))
 end
 
 local function check_name(field, name)

@@ -264,17 +264,24 @@ local function chosen(entries, only, path)
   return list
 end
 
---- ah.mcp_file(".mcp.json", { only = { "files" } }): returns a list of servers.
-function file.open(path, given)
-  if type(path) ~= "string" then
-    fault("ah.mcp_file: expected the path of a file, found a %s", type(path))
-  end
-  local options = read_options(given or {})
+local function servers_of(path, options)
   local servers = {}
   for i, entry in ipairs(chosen(file.read(path), options.only, path)) do
     servers[i] = file.server(entry, options)
   end
   return servers
+end
+
+--- ah.mcp_file(".mcp.json", { only = { "files" } }): returns a list of servers.
+function file.open(path, given)
+  if type(path) ~= "string" then
+    ah._raise(("ah.mcp_file: expected the path of a file, found a %s"):format(type(path)))
+  end
+  local ok, servers = pcall(servers_of, path, read_options(given or {}))
+  if not ok and type(servers) == "table" then
+    ah._raise("ah.mcp_file: " .. servers.message)
+  end
+  return ok and servers or error(servers, 0)
 end
 
 return file
