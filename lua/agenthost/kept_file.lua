@@ -19,18 +19,24 @@ function kept_file.make_folders(path)
   return true
 end
 
---- Returns the lock of a file that this process is to change, for a variable with <close>; nil if
--- another process has it for too long. Waits. Raises an error if the lock cannot be made.
+--- Returns the lock of a file that this process is to change, for a variable with <close>; or nil
+-- and the reason. Waits for another process that has it.
 ---@param path string
-function kept_file.locked(path)
-  local waited = 0
-  local lock = ah._append_private(path .. ".lock", true)
-  while not lock and waited < PATIENCE do
+---@param patience number? seconds; 10 by default
+function kept_file.locked(path, patience)
+  local till = ah._clock() + (patience or PATIENCE)
+  while true do
+    local ok, lock = pcall(ah._append_private, path .. ".lock", true)
+    if not ok then
+      return nil, lock.message or tostring(lock)
+    elseif lock then
+      return lock
+    elseif ah._clock() >= till then
+      return nil, ("cannot write '%s': another agenthost is at work there"):format(
+        ah._harmless(path:sub(1, 300)))
+    end
     ah.sleep(PAUSE)
-    waited = waited + PAUSE
-    lock = ah._append_private(path .. ".lock", true)
   end
-  return lock
 end
 
 return kept_file

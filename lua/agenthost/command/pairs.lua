@@ -81,8 +81,8 @@ end
 --- Returns the lock of a file that this process is to change, for a variable with <close>. Waits
 -- for another process that has it; raises a fault if that takes too long.
 function M.locked(path)
-  return kept_file.locked(path)
-    or M.fault("cannot write '%s': another agenthost is at work there", shown(path))
+  local lock, why = kept_file.locked(path)
+  return lock or M.fault("%s", why)
 end
 
 --- Raises that the file cannot be read.

@@ -147,11 +147,11 @@ function pins.change(path, change)
   if not made then
     return failed(path, ("cannot make the folder '%s': %s"):format(ah._harmless(folder), why))
   end
-  local locked, lock = pcall(kept_file.locked, path)
-  local _ <close> = locked and lock or nil
-  if not locked or not lock then
-    return failed(path, locked and "another agenthost is at work there" or lock.message)
+  local lock, busy = kept_file.locked(path)
+  if not lock then
+    return nil, busy
   end
+  local _ <close> = lock
   local servers, err = pins.read(path)
   if not servers then
     return nil, err
@@ -234,26 +234,35 @@ local function record_in(self, servers)
   return server
 end
 
---- Returns the record of the server after this list, and the names of the tools that it had before;
--- or nil and an error's text.
-local function look(self, list)
-  if not self.path then
-    local before = {}
-    for key in pairs(self.memory.tools) do
-      before[key] = true
-    end
-    update(self.memory, list)
-    return self.memory, before
+local function names_of(record)
+  local names = {}
+  for key in pairs(record.tools) do
+    names[key] = true
   end
+  return names
+end
+
+--- True if all definitions of a list are as they are pinned in memory: then the file need not be
+-- read again.
+local function is_known(self, list)
+  for _, definition in ipairs(list) do
+    local pin = self.memory.tools[definition.key]
+    if not pin or pin.offered or pin.hash ~= definition.hash then
+      return false
+    end
+  end
+  return true
+end
+
+--- Pins what is new in a list, and keeps what has changed. Returns the record of the server in the
+-- file, and the names of the tools that it had before; or nil and an error's text.
+local function look_in_file(self, list)
   local servers, err = pins.read(self.path)
   if not servers then
     return nil, err
   end
-  local before = {}
-  for key in pairs(record_in(self, servers).tools) do
-    before[key] = true
-  end
-  local server = servers[self.id]
+  local server = record_in(self, servers)
+  local before = names_of(server)
   if update(server, list) then
     server, err = pins.change(self.path, function(now)
       local own = record_in(self, now)
@@ -262,10 +271,19 @@ local function look(self, list)
       return own
     end)
   end
-  if not server then
-    return nil, err
+  return server, server and before or err
+end
+
+--- Returns the record of the server after this list, and the names of the tools that it had before;
+-- or nil and an error's text.
+local function look(self, list)
+  local server, before = self.memory, names_of(self.memory)
+  if not is_known(self, list) and self.path then
+    server, before = look_in_file(self, list)
+  else
+    update(server, list)
   end
-  self.memory = server
+  self.memory = server or self.memory
   return server, before
 end
 

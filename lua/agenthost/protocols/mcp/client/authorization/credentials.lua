@@ -6,6 +6,7 @@
 -- and `scope`, what was asked for.
 local ah = ...
 
+local kept_file = ah._module "agenthost.kept_file"
 local message = ah._module "agenthost.protocols.mcp.message"
 local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
 
@@ -13,7 +14,7 @@ local credentials = {}
 
 local MOST = 4 << 20 -- bytes of the file
 local VERSION = 1
-local PATIENCE, PAUSE = 60, 0.05 -- seconds to wait for another process that writes
+local PATIENCE = 60 -- seconds to wait for another process
 local MISSING = { [2] = true, [20] = true } -- ENOENT, ENOTDIR
 
 local function shown(path)
@@ -99,21 +100,10 @@ end
 
 -- -- writing --------------------------------------------------------------------------------------
 
---- Returns the lock of the file, for a variable marked <close>; or nil and the reason.
+--- Returns the lock of the file, for a variable marked <close>; or nil and the reason. Another
+-- process may ask for tokens meanwhile.
 function credentials.lock(path)
-  local waited = 0
-  while true do
-    local ok, lock = pcall(ah._append_private, path .. ".lock", true)
-    if not ok then
-      return nil, lock.message
-    elseif lock then
-      return lock
-    elseif waited >= PATIENCE then
-      return nil, ("cannot write '%s': another process is at work there"):format(shown(path))
-    end
-    ah.sleep(PAUSE)
-    waited = waited + PAUSE
-  end
+  return kept_file.locked(path, PATIENCE)
 end
 
 --- Replaces the file, whose lock is held. Returns true, or nil and the reason.
