@@ -61,9 +61,7 @@ local function tool_of(server, key)
     end
     keys[i] = definition.key
   end
-  local near = ah.nearest(key, keys)
-  fault("the server has no tool '%s'%s", shown(key),
-    near and (" (did you mean '%s'?)"):format(shown(near)) or "")
+  servers.no_tool(key, keys)
 end
 
 -- Prints progress on the terminal.

@@ -58,9 +58,7 @@ local function check_known(ids, all, word)
   for _, server in pairs(all) do
     names[#names + 1] = server.name
   end
-  local near = ah.nearest(word, names)
-  fault("no tool of '%s' is pinned%s", shown(word),
-    near and (" (did you mean '%s'?)"):format(shown(near)) or "")
+  fault("no tool of '%s' is pinned%s", shown(word), servers.near(word, names))
 end
 
 -- -- changes -------------------------------------------------------------------------------------

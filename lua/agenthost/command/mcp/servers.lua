@@ -216,19 +216,28 @@ function M.id(entry)
   return ok and pins.id(fields) or nil
 end
 
+--- Returns words that propose the nearest of the names; "" if none is near.
+function M.near(word, names)
+  local near = ah.nearest(word, names)
+  return near and (" (did you mean '%s'?)"):format(shown(near)) or ""
+end
+
 -- Raises that there is no such server.
 local function unknown(name, entries)
   local names = {}
   for i, entry in ipairs(entries) do
     names[i] = entry.name
   end
-  local near = ah.nearest(name, names)
   local listed = table.concat(names, ", ", 1, math.min(#names, LISTED))
-  fault("there is no MCP server '%s'%s\n%s", shown(name),
-    near and (" (did you mean '%s'?)"):format(shown(near)) or "",
+  fault("there is no MCP server '%s'%s\n%s", shown(name), M.near(name, names),
     names[1] and "There are: " .. text.clean(listed) or ("None is named in a %s here, nor in '%s'. "
       .. "An address, or -- COMMAND, needs no name."):format(M.NAME,
       shown((settings_file.user_path():gsub("[^/]*$", M.OWN)))))
+end
+
+--- Raises that a server has no such tool.
+function M.no_tool(name, names)
+  fault("the server has no tool '%s'%s", shown(name), M.near(name, names))
 end
 
 --- Returns the entry of a name. Raises a fault if there is none.

@@ -54,9 +54,7 @@ local function chosen(rows, name)
     end
     names[i] = row.name
   end
-  local near = ah.nearest(name, names)
-  fault("the server has no tool '%s'%s", shown(name),
-    near and (" (did you mean '%s'?)"):format(shown(near)) or "")
+  servers.no_tool(name, names)
 end
 
 -- -- prompts and resources -----------------------------------------------------------------------

@@ -2,6 +2,8 @@
 local ah, use = ...
 local pairs_of, text = use "pairs", use "text"
 
+local fenced = ah._module "agenthost.fence"
+
 local fault, shown = pairs_of.fault, pairs_of.shown
 
 local M = {}
@@ -120,20 +122,9 @@ end
 
 -- -- all parts ---------------------------------------------------------------------------------
 
--- Returns a fence that the text does not have.
-local function fence_of(s)
-  local longest = 2
-  for run in s:gmatch "`+" do
-    longest = math.max(longest, #run)
-  end
-  return ("`"):rep(longest + 1)
-end
-
 --- Returns a text in a fence that it cannot end, below its name.
 function M.fenced(name, said)
-  local fence = fence_of(said)
-  return ("%s:\n%s\n%s%s%s"):format(text.clean(name), fence, said,
-    said:find "\n$" and "" or "\n", fence)
+  return ("%s:\n%s"):format(text.clean(name), fenced(said))
 end
 
 -- Returns the text: the words, then each part in a fence with its name. A single part without words
