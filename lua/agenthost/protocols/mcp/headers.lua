@@ -18,6 +18,23 @@ function headers.encode(text)
   return plain and text or text == "" and "" or "=?base64?" .. ah.base64.encode(text) .. "?="
 end
 
+--- Returns the text that the value of a header stands for; nil for wrong Base64.
+function headers.decode(value)
+  local inside = value:match "^=%?base64%?(.*)%?=$"
+  if inside then
+    return (ah.base64.decode(inside))
+  end
+  return value
+end
+
+local NAMED = { ["tools/call"] = "name", ["prompts/get"] = "name", ["resources/read"] = "uri",
+  ["tasks/get"] = "taskId", ["tasks/update"] = "taskId", ["tasks/cancel"] = "taskId" }
+
+--- Returns what the header Mcp-Name of a request repeats; nil for a method without it.
+function headers.name(method, params)
+  return NAMED[method] and params[NAMED[method]]
+end
+
 -- -- marked parameters ----------------------------------------------------------------------------
 
 local PRIMITIVE = { string = true, integer = true, boolean = true }
@@ -98,7 +115,8 @@ local function text_of(value)
   end
 end
 
---- Returns the headers of a call with these arguments, by their names; nil if there are none.
+--- Returns what the headers of a call with these arguments say, by their names; nil if there are
+-- none.
 function headers.of(list, arguments)
   local found
   for _, one in ipairs(list or {}) do
@@ -113,7 +131,7 @@ function headers.of(list, arguments)
     local text = text_of(value)
     if text then
       found = found or {}
-      found[one.name] = headers.encode(text)
+      found[one.name] = text
     end
   end
   return found

@@ -317,13 +317,6 @@ function Server:answer(q)
   return message.result(q.id, complete(q, result))
 end
 
---- Returns the parameters of a tool that headers of HTTP repeat, a list of { name, path }; nil if
--- there are none, or no such tool.
-function Server:marked(name)
-  local tool = self.fixed.by_name[name]
-  return tool and headers.marked(tool.params) or nil
-end
-
 --- Ends the calls that wait for their clients.
 function Server:close()
   self.waiting:sweep(true)
@@ -406,6 +399,20 @@ end
 
 -- -- the server -----------------------------------------------------------------------------------
 
+-- Returns the parameters of tools that headers of HTTP repeat, lists of { name, path } by the names
+-- of tools. Clients leave out a tool whose marks are wrong.
+local function marked_of(tools)
+  local marked = {}
+  for name, tool in pairs(tools) do
+    local list, why = headers.marked(tool.params)
+    marked[name] = list
+    if why then
+      ah.log("warning", ("mcp: tool '%s': %s; clients leave it out"):format(name, why))
+    end
+  end
+  return marked
+end
+
 -- Lists the tools for clients without a session, in a conversation that ends at once.
 local function list_fixed(self)
   local conversation, err = calls.open(self.served.fixed)
@@ -418,7 +425,7 @@ local function list_fixed(self)
     return nil, err.message
   end
   local by_name, list = shown.tools(tools, message.features(message.LATEST), true)
-  return { by_name = by_name, shown = list }
+  return { by_name = by_name, shown = list, marked = marked_of(by_name) }
 end
 
 -- Returns the lists that are the same for all clients.

@@ -24,9 +24,6 @@ local LONGEST_RETRY = 60 -- seconds before that, whatever the server says
 local RETRY = 1 -- seconds before that, if the server does not say
 local MOST_REFUSAL = 1 << 20 -- bytes of the body of a refusal
 
-local NAMED = { ["tools/call"] = "name", ["prompts/get"] = "name", ["resources/read"] = "uri",
-  ["tasks/get"] = "taskId", ["tasks/update"] = "taskId", ["tasks/cancel"] = "taskId" }
-
 local Http = {}
 Http.__index = Http
 
@@ -52,10 +49,10 @@ local function fields_of(self, pending)
     fields["Mcp-Session-Id"] = not features.modern and self.session or nil
   end
   if features.modern and pending then
-    local name = NAMED[pending.method] and pending.params[NAMED[pending.method]]
+    local name = headers.name(pending.method, pending.params)
     fields["Mcp-Method"], fields["Mcp-Name"] = pending.method, name and headers.encode(name)
     for key, value in pairs(pending.headers or {}) do
-      fields[key] = value
+      fields[key] = headers.encode(value)
     end
   end
   return fields

@@ -70,16 +70,6 @@ local function header(request, name)
   return values and values[#values]
 end
 
--- Returns the text that a header stands for: its value, or the base64 in it
--- (2026-07-28, basic/transports/streamable-http).
-local function decoded(value)
-  local inside = value:match "^=%?base64%?(.*)%?=$"
-  if inside then
-    return (ah.base64.decode(inside))
-  end
-  return value
-end
-
 -- True if a header's text means this value; integers are compared as numbers.
 local function means(text, value)
   return text == value or text ~= nil and value:find "^-?%d+$" ~= nil
@@ -91,7 +81,7 @@ local function mismatch(request, name, value)
   local found = header(request, name:lower())
   if not found then
     return ("the header %s is missing"):format(name)
-  elseif not means(decoded(found), value) then
+  elseif not means(headers.decode(found), value) then
     return ("the header %s has '%s', which is not what the body has"):format(name,
       message.said(found))
   end
@@ -99,13 +89,13 @@ end
 
 -- Returns what is wrong with the headers that repeat arguments of a tool; nil: nothing.
 local function argument_fault(self, request, params)
-  local marked = self.server:marked(params.name)
+  local marked = self.server.fixed.marked[params.name]
   local wanted = headers.of(marked, message.object(params.arguments)) or {}
   for _, one in ipairs(marked or {}) do
     local value = wanted[one.name]
     local said
     if value then
-      said = mismatch(request, one.name, decoded(value))
+      said = mismatch(request, one.name, value)
     elseif header(request, one.name:lower()) then
       said = ("the header %s is there, and the body has no such argument"):format(one.name)
     end
@@ -115,14 +105,12 @@ local function argument_fault(self, request, params)
   end
 end
 
-local NAMED = { ["tools/call"] = "name", ["resources/read"] = "uri", ["prompts/get"] = "name" }
-
 -- Returns what is wrong with the headers of a request of revision 2026-07-28; nil: nothing.
 local function header_fault(self, request, m)
   local revision = message.said(m.params._meta[META.revision])
   local said = mismatch(request, "MCP-Protocol-Version", revision)
     or mismatch(request, "Mcp-Method", m.method)
-  local value = NAMED[m.method] and m.params[NAMED[m.method]]
+  local value = headers.name(m.method, m.params)
   if said or type(value) ~= "string" then
     return said
   end
