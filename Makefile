@@ -100,7 +100,7 @@ LIB_SRC := $(sort $(wildcard $(LIB_FLOORS:%=src/%/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 # The Lua half of the library, and the command's own programs, which only the binary has.
 LUA_FOLDERS := agents protocols protocols/mcp protocols/mcp/client \
-  protocols/mcp/client/authorization protocols/mcp/server providers tools strategies tasks testing
+  protocols/mcp/client/authorization protocols/mcp/oauth protocols/mcp/server providers tools strategies tasks testing
 LUA_SRC := $(sort $(wildcard lua/agenthost/*.lua $(LUA_FOLDERS:%=lua/agenthost/%/*.lua)))
 PAGES := $(sort $(wildcard docs/reference/*.md)) docs/README.md docs/concepts.md docs/terms.md
 COMMAND_LUA := $(sort $(wildcard lua/agenthost/command/*.lua lua/agenthost/command/*/*.lua))

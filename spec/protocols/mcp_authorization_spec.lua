@@ -967,7 +967,7 @@ describe("a challenge", function()
 end)
 
 describe("an address", function()
-  local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
+  local address = ah._module "agenthost.protocols.mcp.oauth.address"
 
   it("is read strictly", function()
     for text, origin in pairs { ["https://A.example"] = "https://a.example",

@@ -7,7 +7,7 @@ local introspection = require "support.mcp_introspection"
 
 local Server = ah._module "agenthost.protocols.mcp.server"
 local serve_http = ah._module "agenthost.protocols.mcp.server.http"
-local safe = ah._module "agenthost.protocols.mcp.server.introspection".is_safe
+local safe = ah._module "agenthost.protocols.mcp.oauth.address".safe
 
 local LONG = 60 -- seconds after which a server does not answer any more
 local PRM = "/.well-known/oauth-protected-resource"
@@ -287,12 +287,12 @@ describe("the command with --issuer", function()
   it("sends tokens over https, or within this machine", function()
     for _, url in ipairs { "https://a.example", "https://a.example:8443/x/y", "http://127.0.0.1:1",
       "http://localhost/x", "http://[::1]:8080/x" } do
-      assert.is_true(safe(url), url)
+      assert.is_table(safe(url), url)
     end
     for _, url in ipairs { "http://a.example", "http://127.0.0.1.a.example", "https://a@b.example",
       "https://a.example/?x", "https://a.example/#x", "https://", "ftp://a.example", "a.example",
       "https://a b", "http://localhost.example", "http://[::2]" } do
-      assert.is_false(safe(url), url)
+      assert.is_nil(safe(url), url)
     end
   end)
 end)

@@ -89,9 +89,9 @@ local function credentials()
 end
 
 local function check_urls(flags)
-  local introspection = ah._module "agenthost.protocols.mcp.server.introspection"
+  local address = ah._module "agenthost.protocols.mcp.oauth.address"
   for _, name in ipairs { "issuer", "resource" } do
-    if flags[name] and not introspection.is_safe(flags[name]) then
+    if flags[name] and not address.safe(flags[name]) then
       fault("--%s must be a URL with https, or with http of this machine, and without a query: "
         .. "found '%s'", name, pairs_of.shown(flags[name]))
     end

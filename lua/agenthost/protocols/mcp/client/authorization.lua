@@ -6,7 +6,7 @@
 -- log in, tokens.lua asks for tokens, credentials.lua keeps them.
 local ah = ...
 
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
+local address = ah._module "agenthost.protocols.mcp.oauth.address"
 local challenge = ah._module "agenthost.protocols.mcp.client.authorization.challenge"
 local credentials = ah._module "agenthost.protocols.mcp.client.authorization.credentials"
 local discovery = ah._module "agenthost.protocols.mcp.client.authorization.discovery"

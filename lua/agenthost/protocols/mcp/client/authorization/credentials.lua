@@ -8,7 +8,7 @@ local ah = ...
 
 local kept_file = ah._module "agenthost.kept_file"
 local message = ah._module "agenthost.protocols.mcp.message"
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
+local address = ah._module "agenthost.protocols.mcp.oauth.address"
 
 local credentials = {}
 

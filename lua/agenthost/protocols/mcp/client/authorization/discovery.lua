@@ -4,14 +4,14 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
-local exchange = ah._module "agenthost.protocols.mcp.client.authorization.exchange"
+local address = ah._module "agenthost.protocols.mcp.oauth.address"
+local exchange = ah._module "agenthost.protocols.mcp.oauth.exchange"
+local metadata = ah._module "agenthost.protocols.mcp.oauth.metadata"
 
 local discovery = {}
 
 local MOST_SERVERS, MOST_METHODS = 16, 64
 local PROTECTED = "oauth-protected-resource"
-local SERVER, OPENID = "oauth-authorization-server", "openid-configuration"
 
 -- -- the server's metadata ------------------------------------------------------------------------
 
@@ -24,20 +24,6 @@ local function texts(list, most)
     end
   end
   return found
-end
-
---- Returns the first document at one of the URLs; nil and the reasons if there is none, and true if
--- all of them say so.
-local function first_of(urls)
-  local reasons, absent = {}, true
-  for i, url in ipairs(urls) do
-    local document, why, none = exchange.document(url)
-    if document then
-      return document
-    end
-    reasons[i], absent = why, absent and none or false
-  end
-  return nil, table.concat(reasons, "; "), absent
 end
 
 --- Returns the URLs at which the metadata may be; nil and the reason if the server names one that
@@ -81,7 +67,7 @@ function discovery.resource(server, named)
   if not places then
     return nil, why
   end
-  local document, reasons, absent = first_of(places)
+  local document, reasons, absent = exchange.first(places)
   if not document then
     return nil, "its metadata: " .. reasons, absent and not named
   end
@@ -89,15 +75,6 @@ function discovery.resource(server, named)
 end
 
 -- -- the metadata of the authorization server -----------------------------------------------------
-
---- Returns the places of the metadata of an issuer, in the order of the specification.
-local function places_of_issuer(at)
-  local list = { address.well_known(at, SERVER), address.well_known(at, OPENID) }
-  if at.path ~= "" and at.path ~= "/" then
-    list[3] = ("%s%s/.well-known/%s"):format(at.origin, at.path:gsub("/$", ""), OPENID)
-  end
-  return list
-end
 
 local ENDPOINTS = { authorization_endpoint = true, token_endpoint = true,
   registration_endpoint = false, revocation_endpoint = false } -- true: needed
@@ -147,12 +124,9 @@ local function find_issuer(issuer, server)
     return nil, ("the authorization server '%s' has no https:// address"):format(
       message.said(issuer))
   end
-  local document, reasons, absent = first_of(places_of_issuer(at))
+  local document, why, absent = metadata(at)
   if not document then
-    return nil, ("the metadata of its authorization server: %s"):format(reasons), absent
-  elseif document.issuer ~= issuer then
-    return nil, ("the metadata of the authorization server %s are those of '%s'"):format(issuer,
-      message.said(document.issuer))
+    return nil, why, absent
   end
   return take_issuer(issuer, document, server)
 end

@@ -3,7 +3,7 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
+local address = ah._module "agenthost.protocols.mcp.oauth.address"
 
 local MOST = 8192 -- bytes of a parameter
 local FAREWELL = 2 -- seconds to show the page

@@ -3,9 +3,9 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
+local address = ah._module "agenthost.protocols.mcp.oauth.address"
 local challenge = ah._module "agenthost.protocols.mcp.client.authorization.challenge"
-local exchange = ah._module "agenthost.protocols.mcp.client.authorization.exchange"
+local exchange = ah._module "agenthost.protocols.mcp.oauth.exchange"
 local listener = ah._module "agenthost.protocols.mcp.client.authorization.listener"
 local registration = ah._module "agenthost.protocols.mcp.client.authorization.registration"
 local tokens = ah._module "agenthost.protocols.mcp.client.authorization.tokens"

@@ -7,31 +7,18 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
-local exchange = ah._module "agenthost.protocols.mcp.client.authorization.exchange"
+local exchange = ah._module "agenthost.protocols.mcp.oauth.exchange"
 
 local registration = {}
 
-local BASIC, POST, NONE = "client_secret_basic", "client_secret_post", "none"
+local BASIC, POST, NONE = exchange.BASIC, exchange.POST, "none"
 local METHODS = { [BASIC] = true, [POST] = true, [NONE] = true }
 local MOST = 4096 -- bytes of an id or a secret
-
---- Returns the first method of ours that a server takes, in the order of `wishes`; nil if it takes
--- none. A server that does not say takes client_secret_basic (RFC 8414, section 2).
-local function method_of(found, wishes)
-  for _, wish in ipairs(wishes) do
-    for _, method in ipairs(found.methods or { BASIC }) do
-      if method == wish then
-        return wish
-      end
-    end
-  end
-end
 
 local function given(auth, found)
   local method = NONE
   if auth.client_secret then
-    method = method_of(found, { BASIC, POST })
+    method = exchange.method(found.methods, { BASIC, POST })
     if not method then
       return nil, ("the authorization server %s takes no client secret"):format(found.issuer)
     end
@@ -44,7 +31,7 @@ local function take(object, found, redirect_uri, wish)
   local id, secret = message.text(object.client_id, MOST), message.text(object.client_secret, MOST)
   local method = object.token_endpoint_auth_method
   if not METHODS[method] then
-    method = secret and (method_of(found, { BASIC, POST }) or BASIC) or wish
+    method = secret and (exchange.method(found.methods, { BASIC, POST }) or BASIC) or wish
   end
   if not id or method ~= NONE and not secret then
     return nil, ("the authorization server %s registers a client without what it needs"):format(
@@ -57,7 +44,7 @@ end
 
 --- Registers a client of its own for this redirect URI.
 local function register(found, redirect_uri)
-  local wish = method_of(found, { NONE, BASIC, POST })
+  local wish = exchange.method(found.methods, { NONE, BASIC, POST })
   if not wish then
     return nil, ("the authorization server %s wants clients to prove themselves in a way that "
       .. "agenthost does not have"):format(found.issuer)
@@ -101,20 +88,6 @@ function registration.client(auth, found, before, redirect_uri)
   end
   return nil, ("the authorization server %s registers no clients by itself: a client id must be "
     .. "given"):format(found.issuer)
-end
-
---- Adds what a client shows at the token endpoint to the fields of a form and the headers
--- (RFC 6749, section 2.3.1).
-function registration.prove(client, fields, headers)
-  if client.method == BASIC then
-    headers.Authorization = "Basic " .. ah.base64.encode(
-      address.escape(client.id) .. ":" .. address.escape(client.secret))
-    return
-  end
-  fields[#fields + 1] = { "client_id", client.id }
-  if client.method == POST then
-    fields[#fields + 1] = { "client_secret", client.secret }
-  end
 end
 
 return registration

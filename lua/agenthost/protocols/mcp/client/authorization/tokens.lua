@@ -3,20 +3,12 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local address = ah._module "agenthost.protocols.mcp.client.authorization.address"
-local exchange = ah._module "agenthost.protocols.mcp.client.authorization.exchange"
-local registration = ah._module "agenthost.protocols.mcp.client.authorization.registration"
+local exchange = ah._module "agenthost.protocols.mcp.oauth.exchange"
 
 local tokens = {}
 
 local MOST = 16 << 10 -- bytes of a token
 local LONGEST = 10 * 365 * 86400 -- seconds that a token may say it lasts
-
-local function post(url, client, fields)
-  local headers = { ["Content-Type"] = "application/x-www-form-urlencoded" }
-  registration.prove(client, fields, headers)
-  return exchange.post(url, address.form(fields), headers)
-end
 
 --- Returns the token if it can stand in a header (RFC 6750, section 2.1).
 local function token_of(value)
@@ -43,7 +35,7 @@ end
 ---@param client table as of registration.lua
 ---@param fields table a list of names and values
 function tokens.ask(at, client, fields)
-  local status, object = post(at.token_endpoint, client, fields)
+  local status, object = exchange.form(at.token_endpoint, client, fields)
   if not status then
     return nil, object
   elseif status ~= 200 or not object or object.error ~= nil then
@@ -59,7 +51,7 @@ end
 
 --- Asks that a token be forgotten. Returns true, or nil and the reason.
 function tokens.revoke(url, client, token)
-  local status, object = post(url, client, { { "token", token } })
+  local status, object = exchange.form(url, client, { { "token", token } })
   if status == 200 then
     return true
   end

@@ -42,6 +42,12 @@ function address.is_private(at)
   return at.scheme == "https" or at.loopback
 end
 
+--- Returns the parts of a URL to which secrets may be sent, and which has no query; nil for others.
+function address.safe(text)
+  local at = address.read(text)
+  return at and not at.query and address.is_private(at) and at or nil
+end
+
 --- Returns the parts of a URL that a server has named; nil for one that must not be used: plain
 -- HTTP is for this machine alone, and only a server of this machine may name it.
 ---@param from table the parts of the server's own URL
