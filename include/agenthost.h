@@ -330,10 +330,10 @@ typedef struct ah_config {
     /* Path of the file in which definitions of tools of MCP servers are pinned, for servers that
      * name none (docs/reference/mcp.md); NULL: they are pinned in memory alone. */
     const char *mcp_pins;
-    /* Path of a file with secrets of the program. If it exists when the host is opened, tools do
-     * not see it: its folder is hidden as that of a store is (docs/reference/stores.md); NULL:
-     * none. */
-    const char *hidden;
+    /* Path of the file in which logins to MCP servers are kept, for servers that name none
+     * (docs/reference/mcp_login.md). If it exists when the host is opened, its folder is hidden
+     * from tools as that of a store is (docs/reference/stores.md); NULL: no login is read. */
+    const char *mcp_logins;
 } ah_config;
 
 /* -- a host ------------------------------------------------------------------------------ */

@@ -922,15 +922,14 @@ insulate("the file of credentials", function()
   it("is not written unless the user wants it", function()
     local _, resource = both()
     local home = command.folder()
-    local credentials = ah._module "agenthost.protocols.mcp.client.authorization.credentials"
-    local place = credentials.place
+    local place = ah._mcp_logins
     local looked = 0
-    credentials.place = function()
+    ah._mcp_logins = function()
       looked = looked + 1
       return home .. "/credentials"
     end
     opened[1] = ah.mcp { url = resource.url, name = "far", auth = { open = browse } }
-    credentials.place = place
+    ah._mcp_logins = place
     assert.equal("gone", go(opened[1]))
     assert.equal(1, looked)
     assert.equal("", command.shell("ls -A " .. home).out)

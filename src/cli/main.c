@@ -337,7 +337,7 @@ static ah_status open_host(session *s, bool script, ah_host **out)
 {
     char pins[AH_STATE_ROOM], logins[AH_STATE_ROOM];
     ah_config cfg = {.size = sizeof cfg,
-                     .hidden = ah_state_path(logins, "mcp_credentials.json"),
+                     .mcp_logins = ah_state_path(logins, "mcp_credentials.json"),
                      .mcp_pins = ah_state_path(pins, "mcp_pins.json"),
                      .log = ah_terminal_log,
                      .log_ud = &s->terminal,

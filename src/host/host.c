@@ -95,6 +95,7 @@ static void free_texts(ah_host *h)
     ah_text_unref(h->conversation_base);
     ah_text_unref(h->give_up);
     ah_text_unref(h->mcp_pins);
+    ah_text_unref(h->mcp_logins);
 }
 
 static void free_given(ah_host *h)
@@ -111,7 +112,8 @@ static bool copy_texts(ah_host *h)
            copy_text(h->mem, h->cfg.conversation, &h->conversation) &&
            copy_text(h->mem, h->cfg.conversation_base, &h->conversation_base) &&
            copy_text(h->mem, h->cfg.give_up, &h->give_up) &&
-           copy_text(h->mem, h->cfg.mcp_pins, &h->mcp_pins);
+           copy_text(h->mem, h->cfg.mcp_pins, &h->mcp_pins) &&
+           copy_text(h->mem, h->cfg.mcp_logins, &h->mcp_logins);
 }
 
 /* Warns if a replay has unused exchanges: fewer requests were made than recorded. */
@@ -150,8 +152,7 @@ ah_status ah_host_new(const ah_mem *mem, const ah_config *cfg, ah_host **out, ah
     ah_schema_cache_init(&h->schemas, mem);
     h->log = (ah_log){.level = AH_LOG_OFF, .secrets = &h->secrets};
     h->random = (uint64_t)ah_host_wall(h) * 6364136223846793005u + (uint64_t)getpid();
-    st = ah_open_stores_hide(h, h->cfg.hidden, err);
-    h->cfg.hidden = NULL;
+    st = ah_open_stores_hide(h, h->mcp_logins, err);
     if (st == AH_OK)
         st = ah_loop_new(mem, h->cfg.clock ? program_clock : monotonic_ms, h, &h->loop, err);
     if (st != AH_OK) {

@@ -57,7 +57,7 @@ typedef struct ah_host {
     ah_http *http;            /* created on first use */
     ah_text *record, *replay; /* paths; NULL: not used */
     /* As in ah_config; NULL: not given. */
-    ah_text *store, *conversation, *conversation_base, *give_up, *mcp_pins;
+    ah_text *store, *conversation, *conversation_base, *give_up, *mcp_pins, *mcp_logins;
     bool take; /* conversations are taken from their holders */
     struct ah_recording *recording;
     struct ah_replay *player; /* used by `http`, like the recorder */
@@ -79,7 +79,7 @@ typedef struct ah_host {
     struct ah_open_store *stores; /* host/keeper.h */
     ah_given_book given;
     ah_hidden hidden; /* folders of which tools know nothing: of stores and of the next one */
-    ah_hidden_folder *hidden_file; /* of ah_config; NULL: none */
+    ah_hidden_folder *hidden_file; /* of mcp_logins; NULL: none */
     size_t appends; /* outstanding ones of all stores, and waits for a search index */
     atomic_bool cancel, wake;
     atomic_bool stored;      /* a store has appends that are carried out */

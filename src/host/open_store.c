@@ -223,10 +223,10 @@ static ah_status hide(ah_open_store *s, ah_err *err)
     return ah_hidden_add(&s->host->hidden, s->host->mem, ah_text_slice(s->path), &s->hidden, err);
 }
 
-ah_status ah_open_stores_hide(ah_host *h, const char *path, ah_err *err)
+ah_status ah_open_stores_hide(ah_host *h, const ah_text *path, ah_err *err)
 {
     ah_text *real = NULL;
-    ah_status st = path ? canonical(h->mem, ah_slice_of(path), &real, err) : AH_OK;
+    ah_status st = path ? canonical(h->mem, ah_text_slice(path), &real, err) : AH_OK;
 
     if (st == AH_OK && real)
         st = ah_hidden_add(&h->hidden, h->mem, ah_text_slice(real), &h->hidden_file, err);

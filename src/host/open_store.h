@@ -41,7 +41,7 @@ void ah_open_store_wait(ah_open_store *s);
 void ah_open_stores_poll(ah_host *h); /* calls `done` of the appends that are carried out */
 /* Hides the folder of a file from tools, like that of a store, if the file exists; path NULL: none.
  * The host owns what is hidden. */
-ah_status ah_open_stores_hide(ah_host *h, const char *path, ah_err *err);
+ah_status ah_open_stores_hide(ah_host *h, const ah_text *path, ah_err *err);
 void ah_open_stores_free(ah_host *h); /* closes all that are open; keepers must be gone */
 
 #endif

@@ -134,20 +134,34 @@ static int variables(lua_State *L)
     return 1;
 }
 
-/* ah._mcp_pins() -> the path of ah_config.mcp_pins; nil: none */
-static int mcp_pins(lua_State *L)
+static int push_path(lua_State *L, const ah_text *path)
 {
-    const ah_text *path = ah_lua_of(L)->host->mcp_pins;
-
     lua_pushstring(L, path ? path->data : NULL);
     return 1;
 }
 
+/* ah._mcp_pins() -> the path of ah_config.mcp_pins; nil: none */
+static int mcp_pins(lua_State *L)
+{
+    return push_path(L, ah_lua_of(L)->host->mcp_pins);
+}
+
+/* ah._mcp_logins() -> the path of ah_config.mcp_logins; nil: none */
+static int mcp_logins(lua_State *L)
+{
+    return push_path(L, ah_lua_of(L)->host->mcp_logins);
+}
+
 void ah_lua_open_outside(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"_members", members},     {"_excerpt", excerpt},   {"_hide", hide}, {"_full", full},
-        {"_variables", variables}, {"_mcp_pins", mcp_pins}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"_members", members},
+                                         {"_excerpt", excerpt},
+                                         {"_hide", hide},
+                                         {"_full", full},
+                                         {"_variables", variables},
+                                         {"_mcp_pins", mcp_pins},
+                                         {"_mcp_logins", mcp_logins},
+                                         {NULL, NULL}};
 
     luaL_setfuncs(L, functions, 0);
 }

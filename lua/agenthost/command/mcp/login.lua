@@ -4,8 +4,6 @@
 local ah, use = ...
 local pairs_of, servers, stored = use "pairs", use "mcp.servers", use "stored"
 
-local credentials = ah._module "agenthost.protocols.mcp.client.authorization.credentials"
-
 local fault, shown = pairs_of.fault, pairs_of.shown
 
 local SECRET = "AGENTHOST_MCP_CLIENT_SECRET"
@@ -38,7 +36,7 @@ end
 
 -- Returns the path of the file of credentials, in a folder that is there.
 local function place()
-  local path = credentials.place() or fault "there is no place to keep the login: set HOME"
+  local path = ah._mcp_logins() or fault "there is no place to keep the login: set HOME"
   pairs_of.make_folders(path)
   return path
 end
@@ -118,6 +116,7 @@ AGENTHOST_MCP_CLIENT_SECRET.
     { name = "no-open", doc = "only print the address" },
     { name = "timeout", value = "N", kind = "integer", least = 1, most = 86400,
       doc = "seconds for the login (default 300)" } },
+  apart = true,
   mixed = true,
   run = stored.carefully(run),
 }

@@ -3,7 +3,6 @@ local ah, use = ...
 local pairs_of, servers, stored = use "pairs", use "mcp.servers", use "stored"
 
 local authorization = ah._module "agenthost.protocols.mcp.client.authorization"
-local credentials = ah._module "agenthost.protocols.mcp.client.authorization.credentials"
 
 local fault, shown = pairs_of.fault, pairs_of.shown
 
@@ -13,7 +12,7 @@ local function run(_, words, out)
   end
   local url = authorization.identifier(servers.address(words[1]))
     or fault("'%s' is no address of a server", shown(words[1]))
-  local path = credentials.place()
+  local path = ah._mcp_logins()
   local n, err = 0, nil
   if path then
     n, err = authorization.log_out(path, url)
@@ -36,6 +35,7 @@ file of mcp login, and asks the authorization server to revoke them.
 ]],
   operand = { name = "server", least = 1 },
   flags = {},
+  apart = true,
   mixed = true,
   run = stored.carefully(run),
 }

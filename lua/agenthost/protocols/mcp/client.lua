@@ -3,7 +3,6 @@
 -- conversations.
 local ah = ...
 
-local authorization = ah._module "agenthost.protocols.mcp.client.authorization"
 local connection = ah._module "agenthost.protocols.mcp.client.connection"
 local completion = ah._module "agenthost.protocols.mcp.client.completion"
 local content = ah._module "agenthost.protocols.mcp.client.content"
@@ -315,6 +314,7 @@ local function authorization_of(self, config)
   if not config.url or config.authorized then
     return nil
   end
+  local authorization = ah._module "agenthost.protocols.mcp.client.authorization"
   return authorization.new(config.url, config.auth, function(...)
     return self.connection:failure(...)
   end)

@@ -25,7 +25,7 @@ local read = ah._reader {
     { name = "timeout", kinds = "number", least = 1, most = 86400, default = 300, unit = "seconds",
       doc = "time for the person" },
     { name = "file", kinds = "string boolean", type = "string|false",
-      otherwise = "that of `agenthost mcp login`",
+      otherwise = "none; the command has one",
       doc = "[file of credentials](#where-credentials-are-kept); false: none is read or written" },
     { name = "client_id", kinds = "string",
       doc = "client that was registered with the authorization server by hand" },
@@ -460,7 +460,7 @@ local function new(url, given, failure)
   hide(auth.client_secret)
   local path = auth.file
   if path == nil and address.is_private(server) then
-    path = credentials.place()
+    path = ah._mcp_logins()
   end
   return setmetatable({ auth = auth, server = server, url = address.identifier(server),
     failure = failure, path = path or nil, keeps = type(auth.file) == "string",

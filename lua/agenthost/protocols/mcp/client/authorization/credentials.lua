@@ -21,15 +21,6 @@ local function shown(path)
   return ah._excerpt(path, 300)
 end
 
---- Returns the path of the file that the command keeps; nil if HOME is not set.
-function credentials.place()
-  local state, home = os.getenv "XDG_STATE_HOME" or "", os.getenv "HOME" or ""
-  if state:sub(1, 1) ~= "/" then
-    state = home:sub(1, 1) == "/" and home .. "/.local/state" or nil
-  end
-  return state and state .. "/agenthost/mcp_credentials.json"
-end
-
 -- -- reading --------------------------------------------------------------------------------------
 
 local TEXTS = { url = true, resource = true, issuer = true, token_endpoint = true,
