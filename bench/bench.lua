@@ -414,6 +414,8 @@ local function print_mcp(f)
     f.call_ours_cpu_us))
   print(("%-26s %.1f ms of cpu, by hand %.1f: %.1f more (aim 5)"):format("  a start",
     f.start_mcp_cpu_us / 1e3, f.start_by_hand_cpu_us / 1e3, f.start_ours_cpu_us / 1e3))
+  print(("%-26s %.1f ms of cpu, with the loading of the client"):format("  the first of a process",
+    f.first_mcp_cpu_us / 1e3))
 end
 
 -- Returns the measures without a raw loop.

@@ -3,21 +3,24 @@
 -- conversations.
 local ah = ...
 
+local later = ah._module "agenthost.later"
+
 local connection = ah._module "agenthost.protocols.mcp.client.connection"
-local completion = ah._module "agenthost.protocols.mcp.client.completion"
 local content = ah._module "agenthost.protocols.mcp.client.content"
 local drift = ah._module "agenthost.protocols.mcp.client.drift"
-local headers = ah._module "agenthost.protocols.mcp.headers"
 local lists = ah._module "agenthost.protocols.mcp.client.lists"
 local message = ah._module "agenthost.protocols.mcp.message"
 local pins = ah._module "agenthost.protocols.mcp.client.pins"
-local questions = ah._module "agenthost.protocols.mcp.client.questions"
 local read = ah._module "agenthost.protocols.mcp.client.config"
-local requests = ah._module "agenthost.protocols.mcp.client.requests"
-local resources = ah._module "agenthost.protocols.mcp.client.resources"
-local roots = ah._module "agenthost.protocols.mcp.client.roots"
-local sections = ah._module "agenthost.protocols.mcp.client.sections"
-local tasks = ah._module "agenthost.protocols.mcp.client.tasks"
+
+local authorization = later "agenthost.protocols.mcp.client.authorization"
+local completion = later "agenthost.protocols.mcp.client.completion"
+local headers = later "agenthost.protocols.mcp.headers"
+local questions = later "agenthost.protocols.mcp.client.questions"
+local requests = later "agenthost.protocols.mcp.client.requests"
+local resources = later "agenthost.protocols.mcp.client.resources"
+local roots = later "agenthost.protocols.mcp.client.roots"
+local sections = later "agenthost.protocols.mcp.client.sections"
 
 local Server = { __name = "agenthost.mcp" }
 Server.__index = Server
@@ -149,7 +152,7 @@ end
 
 local function attempt(self, definition, args, ctx)
   return requests.make(self, "tools/call", { name = definition.key, arguments = args }, ctx,
-    headers.of(definition.marked, args))
+    definition.marked and headers.of(definition.marked, args))
 end
 
 local function call(self, definition, args, ctx)
@@ -314,7 +317,6 @@ local function authorization_of(self, config)
   if not config.url or config.authorized then
     return nil
   end
-  local authorization = ah._module "agenthost.protocols.mcp.client.authorization"
   return authorization.new(config.url, config.auth, function(...)
     return self.connection:failure(...)
   end)
@@ -324,7 +326,7 @@ local function connect(self, config)
   return connection.new {
     name = self.name, transport = transport_of(config),
     start_timeout = config.start_timeout,
-    capabilities = capabilities_of(config), extensions = { [tasks.EXTENSION] = ah.object {} },
+    capabilities = capabilities_of(config), extensions = { [message.META.tasks] = ah.object {} },
     offered = function(method) return questions.offered(config, method) end,
     answers = { ["roots/list"] = config.roots and function() return roots.list(self) end },
     process = { command = config.command, args = config.args, env = config.env, cwd = config.cwd,

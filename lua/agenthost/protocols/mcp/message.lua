@@ -58,6 +58,7 @@ message.META = {
   log_level = PREFIX .. "logLevel",
   subscription = PREFIX .. "subscriptionId",
   server = PREFIX .. "serverInfo",
+  tasks = PREFIX .. "tasks", -- an extension
 }
 
 message.CODES = {

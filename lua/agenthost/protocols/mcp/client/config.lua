@@ -1,7 +1,9 @@
 --- The fields of ah.mcp: what they may be, and what follows from them.
 local ah = ...
 
-local roots = ah._module "agenthost.protocols.mcp.client.roots"
+local later = ah._module "agenthost.later"
+
+local roots = later "agenthost.protocols.mcp.client.roots"
 
 local WHAT = "ah.mcp"
 

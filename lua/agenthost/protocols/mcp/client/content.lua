@@ -3,7 +3,7 @@
 local ah = ...
 
 local message = ah._module "agenthost.protocols.mcp.message"
-local headers = ah._module "agenthost.protocols.mcp.headers"
+local headers = ah._module "agenthost.later" "agenthost.protocols.mcp.headers"
 
 local MOST_NAME = 64
 local MOST_BRIEF = 200

@@ -3,9 +3,11 @@
 -- model. A question that cannot be asked, or was not offered, is refused.
 local ah = ...
 
+local later = ah._module "agenthost.later"
+
 local message = ah._module "agenthost.protocols.mcp.message"
-local roots = ah._module "agenthost.protocols.mcp.client.roots"
-local sampling = ah._module "agenthost.protocols.mcp.client.sampling"
+local roots = later "agenthost.protocols.mcp.client.roots"
+local sampling = later "agenthost.protocols.mcp.client.sampling"
 
 local MOST_QUESTIONS = 8 -- in one result
 local MOST_QUESTION = 16 << 10

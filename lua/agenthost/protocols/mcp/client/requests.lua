@@ -2,9 +2,11 @@
 -- answered, and asked again (basic/patterns/mrtr); a call that has become a task is followed.
 local ah = ...
 
+local later = ah._module "agenthost.later"
+
 local message = ah._module "agenthost.protocols.mcp.message"
 local questions = ah._module "agenthost.protocols.mcp.client.questions"
-local tasks = ah._module "agenthost.protocols.mcp.client.tasks"
+local tasks = later "agenthost.protocols.mcp.client.tasks"
 local trace = ah._module "agenthost.protocols.mcp.client.trace"
 
 local MOST_ROUNDS = 10 -- of input that one call may need

@@ -12,7 +12,7 @@ local MOST_LOST = 5 -- times that the server may be lost
 local STATES = { working = "open", input_required = "open", completed = "ended",
   failed = "ended", cancelled = "ended" }
 
-local tasks = { EXTENSION = "io.modelcontextprotocol/tasks" }
+local tasks = {}
 
 local Task = {}
 Task.__index = Task
