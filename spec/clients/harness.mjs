@@ -196,3 +196,34 @@ export async function runAgent(cases, talks = BOTH) {
     return Object.fromEntries(named.map(([name, ask]) => [name, talk(mock, ask)]));
   }, talks.script);
 }
+
+/** Returns the settings of codex for the mock at `url` and a model; tables may follow. */
+export const codexSettings = (url, model) => `
+model = "${model}"
+model_provider = "mock"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[otel]
+exporter = "none"
+[model_providers.mock]
+name = "mock"
+base_url = "${url}/v1"
+env_key = "MOCK_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+`;
+
+/** Returns the environment of claude for the mock at `url`. */
+export const claudeEnvironment = (url) => ({
+  ANTHROPIC_BASE_URL: url,
+  ANTHROPIC_API_KEY: "any",
+  CLAUDE_CONFIG_DIR: folder("claude"),
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_TELEMETRY: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  DISABLE_AUTOUPDATER: "1",
+});

@@ -3,18 +3,10 @@
 // npm: @anthropic-ai/claude-code
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { command, folder, runShop } from "./harness.mjs";
+import { claudeEnvironment, command, folder, runShop } from "./harness.mjs";
 
 await runShop(({ url }, shop) => {
-  const env = {
-    ANTHROPIC_BASE_URL: url,
-    ANTHROPIC_API_KEY: "any",
-    CLAUDE_CONFIG_DIR: folder("claude"),
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    DISABLE_TELEMETRY: "1",
-    DISABLE_ERROR_REPORTING: "1",
-    DISABLE_AUTOUPDATER: "1",
-  };
+  const env = claudeEnvironment(url);
   const ask = (name, server) => (prompt) => {
     const file = path.join(folder("claude"), `${name}.json`);
     writeFileSync(file, JSON.stringify({ mcpServers: { shop: server } }));

@@ -5,25 +5,9 @@
 // npm: @openai/codex
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { command, folder, runShop } from "./harness.mjs";
+import { codexSettings, command, folder, runShop } from "./harness.mjs";
 
-const settings = (url, shop, features) => `
-model = "gpt-5"
-model_provider = "mock"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[otel]
-exporter = "none"
-[model_providers.mock]
-name = "mock"
-base_url = "${url}/v1"
-env_key = "MOCK_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
+const settings = (url, shop, features) => `${codexSettings(url, "gpt-5")}
 [features]
 ${features}
 [mcp_servers.shop]

@@ -5,21 +5,7 @@ local mcp = require "support.mcp"
 
 local META = "io.modelcontextprotocol/"
 
--- Returns the results of a run that makes the calls, and its reply.
-local function calls(server, list, more)
-  local fields = { model = ah.scripted { { calls = list }, "Done." }, tools = { server }, "Go." }
-  for key, value in pairs(more or {}) do
-    fields[key] = value
-  end
-  local reply = assert(ah.run(fields))
-  local results = {}
-  for _, message in ipairs(reply.messages) do
-    if message.role == "tool" then
-      results[#results + 1] = message.content
-    end
-  end
-  return results, reply
-end
+local calls = mcp.calls
 
 describe("ah.mcp", function()
   after_each(mcp.clear)

@@ -2,6 +2,7 @@
 -- stream of the server and resuming of the older ones; servers that lie, flood or end early.
 local ah = require "agenthost"
 local far = require "support.mcp_http"
+local mcp = require "support.mcp"
 local raw = require "support.server"
 
 local tool, says = far.tool, far.says
@@ -11,19 +12,7 @@ local function tools_of(...)
   return function() return { resultType = "complete", tools = list } end
 end
 
--- Returns the results of a run that makes the calls, and its reply.
-local function calls(server, list, more)
-  local fields = { model = ah.scripted { { calls = list }, "Done." }, tools = { server }, "Go." }
-  for key, value in pairs(more or {}) do
-    fields[key] = value
-  end
-  local reply = assert(ah.run(fields))
-  local results = {}
-  for _, message in ipairs(reply.messages) do
-    results[#results + 1] = message.role == "tool" and message.content or nil
-  end
-  return results, reply
-end
+local calls = mcp.calls
 
 local function call(on, more, run)
   on["tools/list"] = on["tools/list"] or tools_of(tool "go")

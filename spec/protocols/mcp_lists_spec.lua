@@ -3,13 +3,7 @@
 local ah = require "agenthost"
 local mcp = require "support.mcp"
 
-local function count(log, method)
-  local n = 0
-  for _, one in ipairs(mcp.methods(log)) do
-    n = n + (one == method and 1 or 0)
-  end
-  return n
-end
+local count = mcp.count
 
 local function script(fields)
   return ([[

@@ -5,18 +5,9 @@ local mcp = require "support.mcp"
 
 local META = "io.modelcontextprotocol/"
 
--- Returns the results of a run that calls `t`, and its reply.
+-- Returns the result of a run that calls `t`, and its reply.
 local function calls(server, more)
-  local fields = { model = ah.scripted { { calls = { { name = "t" } } }, "Done." },
-    tools = { server }, "Go." }
-  for key, value in pairs(more or {}) do
-    fields[key] = value
-  end
-  local reply = assert(ah.run(fields))
-  local results = {}
-  for _, message in ipairs(reply.messages) do
-    results[#results + 1] = message.role == "tool" and message.content or nil
-  end
+  local results, reply = mcp.calls(server, { { name = "t" } }, more)
   return results[1], reply
 end
 

@@ -51,26 +51,10 @@ end
 
 -- Returns the results of a run that calls `slow`, and its reply.
 local function calls(server, more, list)
-  local fields = { model = ah.scripted { { calls = list or { { name = "slow" } } }, "Done." },
-    tools = { server }, "Go." }
-  for key, value in pairs(more or {}) do
-    fields[key] = value
-  end
-  local reply = assert(ah.run(fields))
-  local results = {}
-  for _, message in ipairs(reply.messages) do
-    results[#results + 1] = message.role == "tool" and message.content or nil
-  end
-  return results, reply
+  return mcp.calls(server, list or { { name = "slow" } }, more)
 end
 
-local function count(log, method)
-  local n = 0
-  for _, one in ipairs(mcp.methods(log)) do
-    n = n + (one == method and 1 or 0)
-  end
-  return n
-end
+local count = mcp.count
 
 describe("a task of an MCP server", function()
   after_each(mcp.clear)

@@ -62,6 +62,29 @@ function mcp.methods(log)
   return list
 end
 
+--- Returns the number of messages of a log with that method.
+function mcp.count(log, method)
+  local n = 0
+  for _, message in ipairs(log()) do
+    n = n + (message.method == method and 1 or 0)
+  end
+  return n
+end
+
+--- Returns the results of a run that makes the calls, and its reply. more: fields of the run.
+function mcp.calls(server, list, more)
+  local fields = { model = ah.scripted { { calls = list }, "Done." }, tools = { server }, "Go." }
+  for key, value in pairs(more or {}) do
+    fields[key] = value
+  end
+  local reply = assert(ah.run(fields))
+  local results = {}
+  for _, message in ipairs(reply.messages) do
+    results[#results + 1] = message.role == "tool" and message.content or nil
+  end
+  return results, reply
+end
+
 --- Returns the last message of a log with that method.
 function mcp.last(log, method)
   local found
